@@ -338,9 +338,9 @@ class AsdSampler(Draws):
 
     def _predictions(
         self, y: Floats, weights: Floats | None, complete: list[int], inside: Flags, past: bool
-    ) -> Iterator[tuple[Floats, Floats]]:
-        """For each complete wave, (N,) the prediction of y and (N,) the model's variance of it, for the rows `inside`
-        (N,), from earlier waves alone if `past`. One wave at a time, for memory."""
+    ) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """For each complete wave, (N,) the prediction of y, (N,) the model's variance of it and (N,) what that variance is about, for
+        the rows `inside` (N,), from earlier waves alone if `past`. One wave at a time, for memory."""
         parts, truth = self.units if weights is None else weights, y
         if parts is not None:
             each = parts[self.labelled]
@@ -350,14 +350,18 @@ class AsdSampler(Draws):
             found = self._shares_of(truth, complete, inside, past)
         else:
             means, fits = self._scored(truth, "number", complete, past), self._fitted(truth, "number", complete, past)
-            found = ((mean, np.full(self.n_rows, fit.noise)) for mean, fit in zip(means, fits, strict=True))
-        return found if parts is None else ((parts * mean, parts**2 * spread) for mean, spread in found)
+            found = ((mean, np.full(self.n_rows, fit.noise), mean) for mean, fit in zip(means, fits, strict=True))
+        if parts is None:
+            return found
+        return ((parts * mean, parts**2 * spread, parts * about) for mean, spread, about in found)
 
-    def _shares_of(self, y: Floats, complete: list[int], inside: Flags, past: bool) -> Iterator[tuple[Floats, Floats]]:
-        """For each complete wave, (N,) the prediction of 0/1 answers or of chances, and the model's variance of it: p(1
-        − p), for chances less by how much nearer they are to their predictions than 0 and 1 would be. Predictions are stretched as
-        far as the answers ask for; the variance is that of the cautious chances, so that no interval rests on a model that is sure after
-        few answers. Within a group both are moved by what its rows told differ from them."""
+    def _shares_of(
+        self, y: Floats, complete: list[int], inside: Flags, past: bool
+    ) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """For each complete wave, (N,) the prediction of 0/1 answers or of chances, the model's variance of it, p(1 − p), for chances
+        less by how much nearer they are to their predictions than 0 and 1 would be, and p. Predictions are stretched as far as the
+        answers ask for; the variance is that of the cautious chances p, so that no interval rests on a model that is sure after few
+        answers. Within a group both are moved by what its rows told differ from them."""
         y, rows = np.clip(y, 0.0, 1.0), self.labelled
         uses = self._others(complete, past)
         ps, fits = self._scored(y, "share", complete, past), self._fitted(y, "share", complete, past)
@@ -368,7 +372,7 @@ class AsdSampler(Draws):
                 p, sure = (surrogate.moved(q, rows[of_group], y[of_group], inside) for q in (p, sure))
             at = p[rows]
             part = 1.0 if is_binary(y) else float(((y - at) ** 2).sum()) / max(float((at * (1 - at)).sum()), 1e-12)
-            yield sure, min(part, 1.0) * p * (1 - p)
+            yield sure, min(part, 1.0) * p * (1 - p), p
 
     def _scored(self, y: Floats, kind: str, complete: list[int], past: bool) -> list[Floats]:
         """For each complete wave, (N,) the prediction of y by `_fitted`; kept until the next answer, since the
@@ -409,7 +413,7 @@ class AsdSampler(Draws):
             before[order] = False
             before = before[rows]
             part_of = np.where(inside, share, 0.0)
-            f = np.stack([mean * part_of for mean, _ in now])  # this wave's part of each prediction
+            f = np.stack([mean * part_of for mean, *_ in now])  # this wave's part of each prediction
             residual = dense[:, wave.pairs] * part_of[wave.pairs] - f[:, wave.pairs]  # (m, H, 2)
             for j, (y, _) in enumerate(variables):
                 base = float((y * part_of[rows])[before].sum())
@@ -443,14 +447,14 @@ class AsdSampler(Draws):
 
     def _model_covariance(
         self,
-        predicted: list[tuple[Floats, Floats]],
+        predicted: list[tuple[Floats, Floats, Floats]],
         part_of: Floats,
         wave: Wave,
         counts: Floats | None,
         together: float | None,
     ) -> Floats:
         """(m, m, H) the mean model (co)variance of what one row of each cell adds, `part_of` (N,) its value; of y and x
-        = `counts` (None: 1) where y counts, f_y(counts − f_x), else by `together`, the correlation of their residuals."""
+        = `counts` (None: 1) where y counts, p_y(counts − p_x), else by `together`, the correlation of their residuals."""
         m = len(predicted)
         out = np.zeros((m, m, len(wave.pairs)))
         for j in range(m):
@@ -461,7 +465,7 @@ class AsdSampler(Draws):
                 out[0, 1] = out[1, 0] = together * limit
                 return out
             most = 1.0 if counts is None else counts
-            both = wave.cells.means(part_of**2 * predicted[0][0] * (most - predicted[1][0]))
+            both = wave.cells.means(part_of**2 * predicted[0][2] * (most - predicted[1][2]))
             out[0, 1] = out[1, 0] = np.clip(both, -limit, limit)
         return out
 

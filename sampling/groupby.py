@@ -220,7 +220,7 @@ class GroupBySampler(AsdSampler):
 
     def _predictions(
         self, y: Floats, weights: Floats | None, complete: list[int], inside: Flags, past: bool
-    ) -> Iterator[tuple[Floats, Floats]]:
+    ) -> Iterator[tuple[Floats, Floats, Floats]]:
         """As in ASD; for the indicator of a class, or of passing, from one model of all classes for each wave."""
         answers = np.nan_to_num(self.answers, nan=-1.0)
         codes = np.unique(answers[y == 1.0])
@@ -230,7 +230,7 @@ class GroupBySampler(AsdSampler):
         others = zip(complete, self._others(complete, past), strict=True)
         chances = (self._wave_chances(t, use, past)[:, codes.astype(np.int64) + 1] for t, use in others)
         ps = (chance.sum(axis=1).astype(np.float64) for chance in chances)
-        return ((p, p * (1 - p)) for p in ps)
+        return ((p, p * (1 - p), p) for p in ps)
 
     def _wave_chances(self, t: int, use: Flags, past: bool) -> Matrix:
         """(N, K + 1) the chances of each class in wave t from the rows told that `use` (n,) names: of others, or of earlier ones."""

@@ -65,7 +65,9 @@ class UniformSampler(Draws):
     def _ratio(self, y: Floats, x: Floats, row_weights: Weights, domain: int | None) -> Three:
         certain, random, size = self._parts(domain)
         base = float(y[certain].sum()), float(x[certain].sum())
-        stored = self._free(row_weights[0], domain)
+        stored, counts = (self._free(part, domain) for part in row_weights)
+        if stored is not None and counts is not None:  # the others, as rows without a value, add to neither sum
+            stored = stored[counts != 0]
         share = is_share_of(y[certain | random], x[certain | random], stored)
         return ratio_of_samples(y[random], x[random], size, base, self.level, stored, share)
 

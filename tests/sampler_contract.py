@@ -255,18 +255,20 @@ def check_totals_share_the_draws(make: MakeAggregate) -> None:
 
 
 def check_a_mean_is_as_sure_wherever_its_numbers_begin(make: MakeAggregate) -> None:
-    """The mean of numbers read, as years are, errs as that of the same numbers counted from 0, or 2000, does."""
+    """The mean of numbers such as years, read or stored, errs as that of the same numbers counted from 0, or 2000, does."""
     world = World.of(2000, 0.4)
-    for groups in (None, world.groups):
+    moved = world.value + 2000.0
+    for groups, is_stored in ((None, False), (world.groups, False), (None, True), (world.groups, True)):
         sampler, _ = run(make, world, 100, seed=5, groups=groups)
-        passes = sampler.answers
-        read = passes * world.value[sampler.labelled]
-        domain = None if groups is None else 1
-        mean = sampler.ratio(read, passes, domain=domain)
-        moved = sampler.ratio(read + 2000.0 * passes, passes, domain=domain)
-        assert mean.value is not None and moved.value is not None
-        assert abs(moved.value - 2000.0 - mean.value) < 1e-6, "numbers that begin elsewhere have another mean"
-        assert width(moved) < 1.2 * width(mean) + 1e-6, "the interval is longer where numbers begin elsewhere"
+        domain, passes = None if groups is None else 1, sampler.answers
+        found = []
+        for value in (world.value, moved):
+            weights = value if is_stored else None
+            found.append(sampler.ratio(passes * value[sampler.labelled], passes, weights=weights, domain=domain))
+        near, far = found
+        assert near.value is not None and far.value is not None
+        assert abs(far.value - 2000.0 - near.value) < 1e-6, "numbers that begin elsewhere have another mean"
+        assert width(far) < 1.2 * width(near) + 1e-6, "the interval is longer where numbers begin elsewhere"
 
 
 AGGREGATE_CHECKS = (

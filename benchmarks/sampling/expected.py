@@ -54,7 +54,7 @@ def of_sample(sampler: AsdSampler, truth: Floats) -> float:
     """The standard error of the sampler's count over the draws, its cells and predictions given."""
     complete, total = sampler._complete(), 0.0
     predicted = sampler._predictions(sampler.answers, None, complete, np.ones(sampler.n_rows, bool), False)
-    for t, share, (mean, _) in zip(complete, sampler._shares(complete), predicted, strict=True):
+    for t, share, (mean, *_) in zip(complete, sampler._shares(complete), predicted, strict=True):
         cells = sampler._waves[t].cells
         residual = ((truth - mean) * share)[cells.order]
         place = np.repeat(np.arange(len(cells.sizes)), cells.sizes)
