@@ -580,7 +580,7 @@ class AsdSampler(Draws):
         complete, inside = self._complete(), self._rows_in(domain)
         if not complete:
             return self._early_ratio(y, x, row_weights, domain)
-        # a mean does not depend on where the numbers begin, nor may its error: years are predicted by how far from their mean they lie
+        # neither a mean nor its error depends on where its numbers begin: of a year it is predicted how far it lies from the mean
         some = x != 0
         differs = weights is None and not is_binary(y) and bool(some.any()) and bool(np.ptp(y[some] / x[some]))
         origin = float(y[some].sum() / x[some].sum()) if differs else 0.0

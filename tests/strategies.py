@@ -189,7 +189,7 @@ def _queries(inner: SearchStrategy | None, tail: dict[str, SearchStrategy] | Non
         tail["ctes"] = _tuple(st.builds(ast.CommonTable, names, inner, _tuple(names)), 0, 1)
     items = st.one_of(
         st.builds(ast.SelectItem, expr if inner is None else _around(inner), aliases),
-        st.builds(ast.Star, st.none() | names, _tuple(names)).map(ast.SelectItem),
+        st.builds(ast.Star, st.none() | names, _tuple(_tuple(names, 1))).map(ast.SelectItem),
     )
     group = st.builds(ast.GroupKey, expr, aliases, st.none() | st.integers(0, 99), st.booleans())
     select = st.builds(

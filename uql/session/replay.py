@@ -435,10 +435,7 @@ def _content_of_block(block: Block, proxy: str | None, duck: Duck) -> tuple[Call
             return int(duck.scalar(content_of(settled_sql(one, duck, proxy))) or 0)
 
     orders = [block]
-    if block.order.keys and block.filter.goal in (
-        Goal.FIRST,
-        Goal.SEARCH,
-    ):  # what is known by now may change how it stops
-        other = Goal.SEARCH if block.filter.goal is Goal.FIRST else Goal.FIRST
+    other = {Goal.FIRST: Goal.SEARCH, Goal.SEARCH: Goal.FIRST}.get(block.filter.goal)
+    if block.order.keys and other is not None:  # what is known by now may change whether LIMIT stops it
         orders.append(replace(block, filter=replace(block.filter, goal=other)))
     return tuple(cache(partial(content, one)) for one in orders)
