@@ -66,7 +66,7 @@ def results() -> dict[str, dict[str, Any]]:
         },
         "erring": {"command": "uql bench run peers --models labels-10", "seeds": _error_seeds(), "values": _erring()},
         "error": {"command": "make bench-long", "seeds": 200, "values": {str(n): _errors(long, n) for n in BUDGETS}},
-        "coverage": {"command": "make bench-long", "seeds": 400, "values": _coverage(long)},
+        "coverage": {"command": "make bench-long", "seeds": 200, "values": _coverage(long)},
         "stated": {"command": "make bench-long", "seeds": 1000, "values": stated},
         "rivals": {"command": RIVALS_AGAIN, "seeds": rivals.SEEDS, "values": _rivals()},
         "sets": {"command": SETS_AGAIN, "seeds": rivals.SEEDS, "values": _sets()},
