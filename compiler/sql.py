@@ -201,10 +201,10 @@ def is_literal(expr: Expr, columns: Container[Expr] = ()) -> bool:
     Args:
         columns: that stand for whole expressions: a constant is none where it has one, which ROLLUP makes NULL in some rows.
     """
-    if isinstance(expr, Binary) and expr.op == "COLLATE":
-        return expr.left not in columns and isinstance(expr.left, String | ast.Null)
     if expr in columns:
         return False
+    if isinstance(expr, Binary) and expr.op == "COLLATE":
+        return expr.left not in columns and isinstance(expr.left, String | ast.Null)
     while isinstance(expr, Unary):
         expr = expr.operand
     return isinstance(expr, ast.Number | String | ast.Null | ast.Boolean)

@@ -35,6 +35,7 @@ PARTS = {  # the columns of what stands in a file; `error` says why its parts ca
 FIELD = "f"  # of the rows of a sub-query, with a number
 Table = BoundTable | BoundDerived
 SERIES = frozenset({"range", "generate_series"})  # outside FROM they give a list
+LISTS = SERIES | {"unnest"}  # a row for each item of a list
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def list_of(function: TableFunction, scope: Scope) -> Expr | None:
         for text in (node for node in walk(parts) if isinstance(node, ast.Quoted)):
             raise scope.unknown((text.text,), text.span)
         return None
-    if call.name not in {"unnest", *SERIES} or (call.name == "unnest" and len(call.args) != 1):
+    if call.name not in LISTS or (call.name == "unnest" and len(call.args) != 1):
         return None
     items = call.args[0] if call.name == "unnest" else call
     varies = any(True for _ in columns_of(items, scope)) or any(isinstance(node, ast.Quoted) for node in walk(items))

@@ -145,7 +145,7 @@ class Sources:
         catalog, also = self.statement.catalog, None
         try:
             table = catalog.function_table(source.call.name, sql)
-            if source.alias and not source.columns and source.call.name in {"unnest", *lateral.SERIES}:
+            if source.alias and not source.columns and source.call.name in lateral.LISTS:
                 ((name, _), *_) = catalog.describe(f"SELECT * FROM {sql} AS {quote(source.alias)}")
                 first = table.fields[0].name
                 if name != first:  # the items of range(3) AS r are called r

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TypeGuard
 
@@ -38,27 +39,34 @@ def starred(star: Star, scope: Scope) -> list[SelectItem]:
     if not scope.relations:
         raise BindError("* needs a FROM", code="UQL212", span=star.span)
     columns = _columns(star, scope)
+    of_tables = [_of_table(parts, columns, scope, star.span) for parts in star.exclude if len(parts) > 1]
+    columns = _columns(star, scope, of_tables) if of_tables else columns
     names = {name.lower() for name, _ in columns}
     changed = [item.alias or "" for item in star.replaced] + [old for old, _ in star.renamed]
-    qualified = [(parts, scope.find(parts, star.span)) for parts in star.exclude if len(parts) > 1]
-    for parts, found in qualified:
-        if found is None:
-            raise scope.unknown(parts, star.span)
-    of_tables = [found[0] for _, found in qualified if found is not None]
-    left_out = {parts[0].lower() for parts in star.exclude if len(parts) == 1}
-    for name in (*left_out, *changed):
+    excluded = [parts[0] for parts in star.exclude if len(parts) == 1]
+    for name in (*excluded, *changed):
         if name.lower() not in names:
             raise scope.unknown((name,), star.span)
+    left_out = {name.lower() for name in excluded}
     replacements = {(item.alias or "").lower(): item for item in star.replaced}
     other = {old.lower(): new for old, new in star.renamed}
     items = []
     for name, item in columns:
         low = name.lower()
-        if low in left_out or item.expr in of_tables:
+        if low in left_out:
             continue
         item = replace(replacements[low], alias=name) if low in replacements else item
         items.append(replace(item, alias=other[low]) if low in other else item)
     return items
+
+
+def _of_table(parts: tuple[str, ...], columns: list[tuple[str, SelectItem]], scope: Scope, span: Span) -> Expr:
+    """The column t.x that a star leaves out. Raises: UnknownColumnError (UQL202) where the star does not stand for it."""
+    found = scope.find(parts, span)
+    hidden = [column for merged in scope.merged for column in merged.hidden]
+    if found is None or found[0] not in [*(item.expr for _, item in columns), *hidden]:
+        raise scope.unknown(parts, span)
+    return found[0]
 
 
 def column_at(position: ast.Position, scope: Scope) -> Expr:
@@ -72,19 +80,22 @@ def column_at(position: ast.Position, scope: Scope) -> Expr:
     return columns[int(position.text) - 1]
 
 
-def _columns(star: Star, scope: Scope) -> list[tuple[str, SelectItem]]:
+def _columns(star: Star, scope: Scope, left_out: Collection[Expr] = ()) -> list[tuple[str, SelectItem]]:
     if star.table is not None:
         relation = scope.relation(star.table)
         if relation is None:
             return _fields_of(star.table, star.span, scope)
-        return [_whole(relation, f, star.span) for f in relation.fields]
+        return [_whole(relation, f, star.span) for f in relation.fields if relation.column(f) not in left_out]
     columns: list[tuple[str, SelectItem]] = []
     hidden = {column: merged for merged in scope.merged for column in merged.hidden}
     merged_names: set[str] = set()
     for relation in scope.relations:
         for f in relation.fields:
-            merged = hidden.get(relation.column(f))
-            if merged is None:
+            column = relation.column(f)
+            merged = hidden.get(column)
+            if column in left_out:
+                continue
+            if merged is None or any(other in left_out for other in merged.hidden):
                 columns.append(_whole(relation, f, star.span))
             elif merged.name not in merged_names:
                 merged_names.add(merged.name)

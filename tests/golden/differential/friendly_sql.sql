@@ -115,3 +115,4 @@ SELECT count(*) FROM reviews WHERE <pos> GROUP BY ()
 !SELECT a.id FROM (reviews a JOIN films f USING (film)) a WHERE <pos a.text> ORDER BY 1
 SELECT id FROM reviews WHERE <pos> USING SAMPLE 100% (bernoulli, 3)
 !SELECT * EXCLUDE (f.film, a.text) FROM reviews a, films f WHERE f.film = a.film AND <pos a.text> ORDER BY id
+!SELECT * EXCLUDE (a.film, a.text) FROM reviews a JOIN films f USING (film) WHERE <pos a.text> ORDER BY id
